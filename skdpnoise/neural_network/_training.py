@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
 from skdpnoise.accounting.session import Drawn
 from skdpnoise.kernels.joint.parts import ClippedParts
@@ -31,8 +32,9 @@ _DEVIATIONS = 1.5  # standard deviations by which a sample may be larger without
 _MEMORY = 1 << 26  # bytes of the gradients of one round
 # Clips that follow the median of norms: how fast, and how far from where they began.
 _WITHIN, _FOLLOW, _FARTHEST = 0.5, 0.2, 1e6
-# Of "auto" learning rates: in proportion to signal over noise, up to the fastest.
-_PACE, _FASTEST = 2.0, 2.0
+# Of "auto" learning rates: in proportion to signal over noise; the fastest of numbers, whose loss
+# bends as much wherever they are.
+_PACE, _FASTEST = 2.0, 0.3
 _AVERAGED = 0.2  # of the steps: the last ones, whose mean is the model
 
 
@@ -118,8 +120,8 @@ class Training:
         strength = math.hypot(*(first["signal_to_noise"] * noise)) / math.hypot(*noise)
         # The noise of all steps then moves parameters by about as far, however much there is, and
         # what gradients agree on by as much more as there are records for the noise.
-        followed = _PACE * strength / math.sqrt(self.mechanism.n_releases)
-        rate = given or min(followed, _FASTEST)
+        followed = _PACE * min(1.0, strength / math.sqrt(self.mechanism.n_releases))
+        rate = given or (followed if is_classifier(asked) else min(followed, _FASTEST))
         return optim.SGD(parameters, lr=rate, momentum=float(asked.momentum))
 
     @property
