@@ -103,7 +103,7 @@ def standardise_features(run: Run) -> Search[tuple[Standardisation, Run]]:
     groups, within = run.schema.column_groups, run.schema.bounds
     if not run.settings.whole:
         standard, left = yield from standardise(run, within)
-        return (yield from _closer(run.spared(left), standard))
+        return (yield from _unbounded(run.spared(left), standard))
     grouped, p = groups != NO_GROUP, groups.size
     if run.schema.sparse:  # zeros stay zeros
         largest = np.abs(within).max(axis=0)
@@ -146,7 +146,7 @@ def standardise_features(run: Run) -> Search[tuple[Standardisation, Run]]:
     return _of_groups(softened, np.sqrt(part), groups), run
 
 
-def _closer(run: Run, standard: Standardisation) -> Search[tuple[Standardisation, Run]]:
+def _unbounded(run: Run, standard: Standardisation) -> Search[tuple[Standardisation, Run]]:
     """Search columns whose scale drowns in wide bounds as if they had none."""
     # Which these are, released numbers say; the search costs what found them once more, or
     # half of the model's. Bounds of those found tell nothing: the run that is returned has none.
