@@ -20,7 +20,7 @@ BLOCKS = 2**18  # bytes: more of them, or larger ones, where there are more rows
 # Bytes of each value: what may be missing is read in double precision, and so is what is compared,
 # one column after the other.
 COPIES = {"numbers": 0.0, "gaps": 16.0, "labels": 2.0, "tables": 20.0}
-N_ROWS, N_COLUMNS = 240_000, 50  # so many that some fits look at a part of half of them
+N_ROWS, N_COLUMNS = 480_000, 50  # so many that some fits look at a part of half of them
 
 
 @pytest.fixture(scope="module")
