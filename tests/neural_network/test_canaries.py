@@ -31,5 +31,6 @@ def test_too_little_noise_in_one_group_is_caught(family):
     group = np.arange(N_FEATURES * WIDTH)
     with quieter(group, FACTOR):
         found = audited({"clip_groups": "tensor", "noise": f"inid_{family}"}, 1.0, 0, width=WIDTH)
-    assert true_epsilon(found["model"], "inner.0.weight", FACTOR) > 20.0
+    # A tenth of the budget counts labels, whose noise is honest.
+    assert true_epsilon(found["model"], "inner.0.weight", FACTOR) > 18.0
     assert found["shown"] > 1.0
