@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from skdpnoise.accounting.queries import GroupedSum
 from skdpnoise.accounting.session import Released
 from skdpnoise.base.log_odds import expected_losses
+from skdpnoise.kernels.sizes import in_blocks
 
 _HALVES = 2.0 ** np.arange(-1.0, 6.0)  # of the bins of scores, whose width doubles from 0
 EDGES = np.concatenate([-_HALVES[::-1], [0.0], _HALVES])
@@ -61,9 +62,12 @@ def labels_by_score(
 ) -> GroupedSum:
     """Return these counts for a network, of leaves whose rows and targets are in its units."""
 
-    def codes(leaf: Any) -> NDArray[np.intp]:
-        rows, targets = leaf_of(leaf)
-        return np.asarray(np.searchsorted(EDGES, scores(rows)) + len(SCORES) * (targets == 1))
+    def codes(leaf: dict[str, NDArray[Any]]) -> NDArray[np.intp]:
+        found = np.empty(len(leaf["y"]), dtype=np.intp)
+        for at in in_blocks(found.size):
+            rows, targets = leaf_of({name: values[at] for name, values in leaf.items()})
+            found[at] = np.searchsorted(EDGES, scores(rows)) + len(SCORES) * (targets == 1)
+        return found
 
     return replace(COUNTS, codes=codes)
 

@@ -39,10 +39,10 @@ def test_a_row_is_counted_alike_whoever_else_is_there(width, between):
     rows[3], rows[4] = np.inf, np.nan
     targets = rng.integers(2, size=40)
     scores = ScoresAlone(torch, module, torch.zeros((1, 7)), 5)
-    query = calibration.labels_by_score(scores, lambda leaf: leaf)
+    query = calibration.labels_by_score(scores, lambda leaf: (leaf["X"], leaf["y"]))
 
     def counts(some):
-        return query.step(np.ones(2 * N_BINS))((rows[some], targets[some]))
+        return query.step(np.ones(2 * N_BINS))({"X": rows[some], "y": targets[some]})
 
     everyone = np.arange(40)
     whole = scores(rows)
